@@ -27,6 +27,12 @@ const additions: readonly (readonly [file: string, before: string, after: string
     `await stream.append(\`noted:\${range}/\${attempt + 1}\`, [{ type: 'RunNoted', data: {} }]);
         const reservesFirst = `,
   ],
+  [
+    'src/decisions/deferred_steps.ts',
+    `await stream.append('export', `,
+    `await stream.append('noted', [{ type: 'RunNoted', data: {} }]);
+    await stream.append('export', `,
+  ],
   ['src/projections/runs.ts', `name: 'runs',\n  version: `, `name: 'runs',\n  version: 1`],
   [
     'src/projections/stream_states.ts',
@@ -77,7 +83,11 @@ beforeAll(async () => {
       code.replace(before, () => after),
     );
   }
-  stack = await startStack('versions', failoverWorkers);
+  stack = await startStack('versions', {
+    ...failoverWorkers,
+    // Commands wait for the reconciler. With longer ones this version completes all runs before the next one starts.
+    EXPORTD_RECONCILE_INTERVAL: '1s',
+  });
 });
 afterAll(async () => {
   await stack.stop();
@@ -86,7 +96,8 @@ afterAll(async () => {
 
 /** The next version makes a workflow bundle of its own. */
 const ownBundle = { EXPORTD_WORKFLOW_BUNDLE: '' };
-const hours = 24;
+/** So many that the first version is not done before the next one starts. */
+const hours = 72;
 
 const count = async (condition: string): Promise<number> => {
   const { rows } = await stack.pool.query<{ count: number }>(
