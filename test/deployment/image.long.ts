@@ -185,7 +185,8 @@ describe('the Dockerfile', () => {
     const variables = Object.fromEntries(
       valueOf('ENV')
         .split(/\s+/)
-        .map((pair) => pair.split('=') as [string, string]),
+        // A value may have the sign too: NODE_OPTIONS.
+        .map((pair) => pair.split(/=(.*)/) as [string, string]),
     );
     const { monitoring } = await assignPorts(join(folder, 'ports.json'), ['monitoring']);
     const environment = {

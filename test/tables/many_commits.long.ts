@@ -1,5 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import type { ListedObject } from '../../src/destination/folder_store.ts';
 import type { TableStore } from '../../src/tables/table_store.ts';
@@ -138,7 +139,9 @@ describe('a table of 10,000 versions', () => {
     // A worker keeps nothing of them: once the bucket of this test is empty, the memory is what it was before.
     objects.clear();
     requests.length = 0;
-    expect(heapAfterCollection() - before).toBeLessThan(6 * 1_024 * 1_024);
+    // This turn of the event loop holds the last message of the process that parses checkpoints.
+    await setImmediate();
+    expect(heapAfterCollection() - before).toBeLessThan(3 * 1_024 * 1_024);
     expect((await readSnapshot(store, signal))?.version).toBeUndefined();
   });
 });
