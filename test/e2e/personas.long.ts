@@ -205,7 +205,7 @@ describe('an analyst', () => {
 describe('a consumer of the bucket', () => {
   it('copies a program that reads every row once', async () => {
     await page.goto(`${exportPath}?tab=read`);
-    await button('Copy program for pyarrow').click();
+    await button('Copy program for deltalake').click();
     await expectSoundPage('how to read');
     const { accessKeyId, secretAccessKey } = stack.bucket;
     const { stdout } = await promisify(execFile)(await programPath('table-readers'), ['-c', await copied()], {
@@ -228,6 +228,7 @@ describe('an administrator', () => {
     await page.goto('/keys');
     await button('New key…').click();
     await dialog().getByLabel('Name').fill('Nightly job');
+    await dialog().getByRole('radio', { name: /^Custom/ }).check();
     await dialog().getByLabel('batch_export:read').check();
     await button('Create key').click();
     const created = await dialog().getByLabel('API key', { exact: true }).inputValue();
