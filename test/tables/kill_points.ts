@@ -45,7 +45,7 @@ export function withKill(
         return (...input: unknown[]): unknown => {
           if (dead || (name === call && when === 'before')) kill();
           const result: unknown = Reflect.apply(value, target, input);
-          if (name === 'table') return result === null ? null : mortal(result as object);
+          if (name === 'folder') return mortal(result as object);
           return name === call ? Promise.resolve(result).then(kill) : result;
         };
       },

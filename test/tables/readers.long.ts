@@ -93,7 +93,7 @@ store = pyarrow.fs.S3FileSystem(region="us-east-1", endpoint_override=host, sche
 partitions = ds.partitioning(pyarrow.schema([("date", pyarrow.date32()), ("hour", pyarrow.int32())]), flavor="hive")
 root = sys.argv[1].split("//")[1]
 files = ds.dataset(root, format="parquet", filesystem=store, partitioning=partitions, schema=pyarrow.schema(
-    [("uuid", pyarrow.binary(16)), ("date", pyarrow.date32()), ("hour", pyarrow.int32())]))
+    [("uuid", pyarrow.string()), ("date", pyarrow.date32()), ("hour", pyarrow.int32())]))
 rows = files.to_table(filter=ds.field("date") == datetime.date(2026, 3, 2))
 print(rows.num_rows, sorted(set(rows["hour"].to_pylist())))`,
 };
