@@ -228,7 +228,9 @@ describe('an administrator', () => {
     await page.goto('/keys');
     await button('New key…').click();
     await dialog().getByLabel('Name').fill('Nightly job');
-    await dialog().getByRole('radio', { name: /^Custom/ }).check();
+    await dialog()
+      .getByRole('radio', { name: /^Custom/ })
+      .check();
     await dialog().getByLabel('batch_export:read').check();
     await button('Create key').click();
     const created = await dialog().getByLabel('API key', { exact: true }).inputValue();
