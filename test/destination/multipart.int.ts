@@ -21,6 +21,7 @@ import { fromSetUp } from '../setup/environment.ts';
 import { openTlsProxy, type TlsProxy } from '../setup/tls_proxy.ts';
 import { useTestBucket } from '../setup/use_test_bucket.ts';
 import {
+  bucketAt,
   configOf,
   denying,
   losingResponses,
@@ -99,6 +100,16 @@ describe('multipart', () => {
       await upload.complete(parts, length, signal);
       await upload.complete(parts, length, signal);
       expect(await textOf('twice')).toBe(`${first.toString()}the end`);
+    });
+
+    it('is created by rclone too, whose answer has another name than that of S3', async () => {
+      const answer =
+        '<InitiateMultipartUpload><Key>key</Key><UploadId>7</UploadId></InitiateMultipartUpload>';
+      const server = await startFakeServer((_, response) => response.end(answer));
+      const through = requestsOf(bucketAt(server.endpoint), {}, { EXPORTD_S3_RETRY_BUDGET: '0s' });
+      expect((await createUpload(through, 'key', options, signal)).upload_id).toBe('7');
+      through.close();
+      await server.close();
     });
 
     it('is completed although the response was lost', async () => {

@@ -1,5 +1,3 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import type { ListedObject } from '../../src/destination/folder_store.ts';
@@ -8,12 +6,10 @@ import { additionOf, commitOf, type TablePublication } from '../../src/tables/co
 import { foreignBytesOf } from '../../src/foreign_bytes/foreign_bytes.ts';
 import { readSnapshot, writeCommit } from '../../src/tables/log.ts';
 import { s3Settings } from '../destination/bucket_requests.ts';
+import { collectGarbage } from '../setup/collect_garbage.ts';
 import { isMaintained, maintainLog } from '../../src/tables/retention.ts';
 
 const signal = new AbortController().signal;
-
-setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
 
 /** The bytes of the heap that are in use. */
 function heapAfterCollection(): number {

@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import { describe, expect, it } from '@jest/globals';
 import { readRows } from '../../src/readers/read_rows.ts';
 import { FileUnreadable, type RowShape } from '../../src/readers/row.ts';
+import { collectGarbage } from '../setup/collect_garbage.ts';
 import { casesOf } from '../setup/effort.ts';
 import { parquetOf, varint, withFooter } from '../encoding/parquet/hostile_parquet.ts';
 
@@ -18,6 +19,7 @@ async function growthOf(work: () => Promise<unknown>): Promise<number> {
     Number(
       new RegExp(`^${field}:\\s*(\\d+) kB`, 'm').exec(await readFile('/proc/self/status', 'utf8'))?.[1],
     ) / 1_024;
+  collectGarbage();
   await writeFile('/proc/self/clear_refs', '5');
   const before = await memory('VmRSS');
   await work();
