@@ -77,7 +77,11 @@ it.each([
     for (const hours of [3, 2]) await insertEvents(stack.pool, stack.projectId, hourAgo(hours), rowsOfHour);
     const id = await stack.createExport({ paused: true }, { file_format, compression, ...config });
     const exportHour = async (hours: number) => {
-      const range = { start_at: hourAgo(hours).toISOString(), end_at: hourAgo(hours - 1).toISOString() };
+      const range = {
+        rewrite: true,
+        start_at: hourAgo(hours).toISOString(),
+        end_at: hourAgo(hours - 1).toISOString(),
+      };
       expect((await stack.call('POST', `/batch_exports/${id}/backfill/`, range)).status).toBe(200);
       await stack.waitForRun(id, (await stack.runs(id))[0]?.id ?? '', 'Completed');
     };
