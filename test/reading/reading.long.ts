@@ -46,7 +46,9 @@ async function rowsReadBy({ reader, code }: ReadingRecipe): Promise<number> {
     AWS_ACCESS_KEY_ID: accessKeyId,
     AWS_SECRET_ACCESS_KEY: secretAccessKey,
   };
-  const call = reader === 'DuckDB' ? [runDuckdb, code] : [code];
+  // Libraries of Rust sometimes crash in their clean-up.
+  const call =
+    reader === 'DuckDB' ? [runDuckdb, code] : [`${code}\nimport os, sys\nsys.stdout.flush()\nos._exit(0)\n`];
   const { stdout } = await run(python, ['-c', ...call], { env: environment });
   return Number(stdout.trim());
 }

@@ -210,7 +210,7 @@ async function rowsReadBy(recipe: ReadingRecipe | undefined): Promise<TextRow[]>
   // Libraries of Rust sometimes crash in their clean-up.
   writeFileSync(script, `${pythonRows}${runners[reader] ?? frames}\nsys.stdout.flush()\nos._exit(0)\n`);
   const python = programs[reader === 'Spark' ? 'spark' : 'table-readers'] ?? '';
-  await run(python, [script, code, output], { env, maxBuffer: 64 * 1024 * 1024 });
+  await run(python, [script, code, output], { env, cwd: folder, maxBuffer: 64 * 1024 * 1024 });
   return JSON.parse(readFileSync(output, 'utf8')) as TextRow[];
 }
 

@@ -153,7 +153,7 @@ describe('readers of a table', () => {
   ): Promise<string> => {
     const args = [scriptOf(`${text}${end}`), `s3://${harness.bucket.bucket}/${root}`, ...more];
     const env = { ...(await environment()), AWS_ENDPOINT_URL: endpoint };
-    const { stdout } = await promisify(execFile)(program, args, { env });
+    const { stdout } = await promisify(execFile)(program, args, { env, cwd: folder });
     return stdout;
   };
   /** An export with hours of 20 events. */
